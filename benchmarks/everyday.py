@@ -83,10 +83,10 @@ class Told:
     def is_stale(self, question: Question) -> bool:
         """True if an outdated word stands in a line before the first line that answers."""
         for line in self.lines:
-            if any(word in line for word in question.must_not):
-                return True
             if all(word in line for word in question.must):
                 return False
+            if any(word in line for word in question.must_not):
+                return True
         return False
 
 
@@ -207,7 +207,7 @@ class Days:
 async def living(root: Path, cast: Cast, embedder: str) -> AsyncIterator[Days]:
     """The people of a cast and their bot, before anything was said."""
     paths = EnginePaths.under(root)
-    loop = read_config({}).engine.loop
+    loop = read_config({"language": cast.texts}).engine.loop
     settings = EngineSettings(scope_map=cast.scope_map, loop=loop, embed_query_seconds=60.0)
     clock, reader = BenchClock(cast.start), CastReader(cast)
     engine = build_engine(paths, settings, clock=clock, chat=reader)

@@ -29,10 +29,10 @@ checkout.register()
 
 import numpy as np  # noqa: E402
 from everyday_cast import read_cast  # noqa: E402
-from fit_models import ORDER, SPEAK, Fit, fit, holds, recall_at, used  # noqa: E402
+from fit_models import ORDER, SPEAK, Fit, alone, fit, holds, recall_at, used  # noqa: E402
 from fit_newer import fitted_newer, told  # noqa: E402
 from fit_pairs import CORPUS, PLAIN, beside_of  # noqa: E402
-from fit_rows import Row, rows_of, rows_of_talk  # noqa: E402
+from fit_rows import TOLD, Row, rows_of, rows_of_talk  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import PATH  # noqa: E402
 
@@ -57,7 +57,7 @@ def left_out(
         [fits[name].log_odds(row, vectors=vectors) for vectors in (True, False)]
         for name, rows in casts.items()
         for row in rows[True] + rows[False]
-        if not row.asks
+        if row.is_quiet
     ]
     # Of each model alone, in log-odds, such that it keeps silent of so many.
     floors = dict(zip((True, False), np.quantile(quiet, SILENT, axis=0).tolist(), strict=True))
@@ -78,8 +78,7 @@ def _talk_figures(fitted: Fit, rows: Sequence[Row]) -> dict[str, float]:
         for name, vectors in (("both", True), ("words", False))
     }
     for arm in ("near", "text"):
-        alone = np.array([name == arm for name in ORDER], dtype=float)
-        found[arm] = recall_at(rows, alone, vectors=True, of_all=True)
+        found[arm] = recall_at(rows, alone(arm), vectors=True, of_all=True)
     return {name: round(value, 1) for name, value in found.items()}
 
 
@@ -90,8 +89,9 @@ def _figures(fitted: Fit, rows: Sequence[Row], floor: float, *, vectors: bool) -
     def found(kind: str, test: Callable[[Row], bool]) -> int:
         return sum(row.kind == kind and test(row) for row in rows)
 
-    quiet = [not speaks[id(row)] for row in rows if not row.asks]
-    small = [not speaks[id(row)] for row in rows if row.kind == "small talk"]
+    def silent(test: Callable[[Row], bool]) -> float:
+        return round(float(np.mean([not speaks[id(row)] for row in rows if test(row)])), 3)
+
     return {
         "original": found("original", lambda r: speaks[id(r)] and holds(r, order, vectors=vectors)),
         "paraphrase": found(
@@ -99,8 +99,9 @@ def _figures(fitted: Fit, rows: Sequence[Row], floor: float, *, vectors: bool) -
         ),
         "in_order_original": found("original", lambda r: holds(r, order, vectors=vectors)),
         "in_order_paraphrase": found("paraphrase", lambda r: holds(r, order, vectors=vectors)),
-        "silent": round(float(np.mean(quiet)), 3),
-        "silent_small_talk": round(float(np.mean(small)), 3),
+        "silent": silent(lambda row: row.is_quiet),
+        "silent_small_talk": silent(lambda row: row.kind == "small talk"),
+        "silent_told": silent(lambda row: row.kind == TOLD),
     }
 
 
@@ -207,7 +208,7 @@ def main() -> None:
     report = left_out(casts, talks)
     whole = [rows[True] + rows[False] for rows in casts.values()]
     fitted = fit(whole, list(talks.values()))
-    flat = [row for rows in whole for row in rows]
+    flat = [row for rows in whole for row in rows if row.kind != TOLD]
     report |= {"within": within(fitted, flat), "unknown": unknown(flat)}
     for mode, by_cast in report["modes"].items():
         _tell(f"{mode}: each cast asked of a fit on the others", by_cast)

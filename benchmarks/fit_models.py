@@ -12,13 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from fit_rows import ORDER, Row
+from fit_rows import ORDER, TOLD, Row
 from scipy.optimize import minimize
-
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
-    OF_LONG_MESSAGES,
-    OF_ONE_QUESTION,
-)
 
 BY_HAND = {"verbatim": 3.0, "time": 2.5, "salient": 0.3}
 """Casts ask for nothing word for word, name few times, and reinforce no memory."""
@@ -27,6 +22,14 @@ LEAST = {**BY_HAND, "speaker": 1.0}
 said since."""
 SPEAK = ["near", "covered", "covered_by_first", "asks", "length", "probe"]
 OF_VECTORS = {"near", "nearest", "probe"}
+OF_ONE_QUESTION = {"covered", "stated"}
+"""What orders nothing for a long message: that is more than one question, and which share of it one
+text speaks of says little."""
+OF_LONG_MESSAGES = {"text"}
+"""What orders for such a message alone."""
+_IMPORTANCE = {"unrelated": 0.7, "small talk": 0.7, TOLD: 0.1}
+"""What a memory told beside it costs. What bears on what somebody tells is often welcome, and it is
+told often. Of what asks and is not answered .3, of an answer 1."""
 SHOWN = 3
 PENALTY = 0.05
 ALLOWED = 0.5
@@ -45,6 +48,11 @@ def used(*, vectors: bool, is_long: bool) -> np.ndarray:
     return np.array([name not in out for name in ORDER], dtype=float)
 
 
+def alone(name: str) -> np.ndarray:
+    """Weights of ``ORDER`` by which one feature orders alone."""
+    return np.array([one == name for one in ORDER], dtype=float)
+
+
 type Kinds = Sequence[Sequence[Sequence[Row]]]
 """Casts, and talks: the rows of each."""
 
@@ -53,7 +61,7 @@ def lawful_order(kinds: Kinds, *, vectors: bool) -> np.ndarray:
     """Weights of ``ORDER``, fitted against the law of ``law.py``: a cast or talk in which the order
     is below one of its arms alone counts ``MORE`` in the next round. Of all rounds the one that
     falls short the least."""
-    arms = [np.array([name == arm for name in ORDER], dtype=float) for arm in ("text", "near")]
+    arms = [alone("text"), alone("near")]
     sets = [rows for kind in kinds for rows in kind]
     best = [
         max(recall_at(rows, arm, vectors=True, of_all=True) for arm in arms[: 1 + vectors])
@@ -69,6 +77,8 @@ def lawful_order(kinds: Kinds, *, vectors: bool) -> np.ndarray:
         ]
         if sum(behind) < least:
             least, found = sum(behind), order
+        if least == 0:
+            break
         counts = np.where(np.array(behind) > 0, counts * MORE, counts)
     return found
 
@@ -165,7 +175,7 @@ def logistic(
 
 def fit_probe(rows: Sequence[Row]) -> np.ndarray:
     """Weights of a message's vector, and the bias."""
-    kept = [row for row in rows if row.kind != "unrelated"]
+    kept = [row for row in rows if row.kind not in ("unrelated", TOLD)]
     x = np.stack([row.vector for row in kept])
     y = np.array([row.asks for row in kept], dtype=float)
     importance = np.where(y > 0, 1 / y.sum(), 1 / (1 - y).sum())
@@ -180,8 +190,7 @@ def fit_speak(
     pairs = zip(rows, probes, strict=True)
     x = np.stack([speak_values(row, order, probe, vectors=vectors) for row, probe in pairs])
     y = np.array([holds(row, order, vectors=vectors) for row in rows], dtype=float)
-    asked = np.array([row.asks for row in rows])
-    importance = np.where(y > 0, 1.0, np.where(asked, 0.3, 0.7))
+    importance = np.where(y > 0, 1.0, [_IMPORTANCE.get(row.kind, 0.3) for row in rows])
     if not vectors:
         x[:, [name in OF_VECTORS for name in SPEAK]] = 0.0
     bounds = [(None, None) if name == "length" else (0, None) for name in SPEAK]

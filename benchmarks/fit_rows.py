@@ -1,7 +1,8 @@
 """Rows for the fit: casts and talks, asked of the engine itself.
 
-A cast is asked at its end: its questions in both wordings, its small talk and what is unrelated. A
-talk is stored line by line, as a journal is, and asked its own questions. The engine's weights are
+A cast is asked at its end: its questions in both wordings, its small talk and what is unrelated.
+What its people tell is asked as they tell it, before anything is made of it. A talk is stored line
+by line, as a journal is, and asked its own questions. The engine's weights are
 all 1 meanwhile, so that each term of a trace is a feature.
 """
 
@@ -20,7 +21,7 @@ from unittest import mock
 
 import numpy as np
 from embedders import embedder_named
-from everyday_cast import Cast
+from everyday_cast import Cast, Place, Talk
 from fit_pairs import beside_of, language_in
 from labelled import Library, Question
 from labelled_rows import corpus_rows, question_rows
@@ -28,6 +29,7 @@ from retrieval_run import BenchClock, seconds_to_fill
 from without import without
 
 from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
     EnginePaths,
     EngineSettings,
     MemoryDraft,
@@ -63,6 +65,8 @@ _RAW = RecallWeights(
     newer=Linear({}, bias=-1.0),
 )
 DECIMALS = 4
+TOLD = "told"
+"""Of a cast's messages those that teach something and ask for nothing."""
 _ALL = 10_000
 """Hits, and candidates of a trace: no order has been fitted yet that could choose some."""
 
@@ -80,7 +84,12 @@ class Row:
 
     @property
     def asks(self) -> bool:
-        return self.kind not in ("unrelated", "small talk")
+        return self.kind != TOLD and not self.is_quiet
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing that is remembered answers it."""
+        return self.kind in ("unrelated", "small talk")
 
     @property
     def is_long(self) -> bool:
@@ -119,9 +128,9 @@ async def rows_of(cast: Cast, asks: bool) -> tuple[str, list[Row]]:
     clock = BenchClock(cast.start)
     with tempfile.TemporaryDirectory(prefix="fit-") as folder:
         async with _engine(Path(folder), cast.scope_map, clock) as engine:
-            await _learn(engine, cast, clock, asks)
+            rows = await _learn(engine, cast, clock, asks)
             await seconds_to_fill(engine)
-            rows = [await _message_row(engine, *message) for message in _messages(cast)]
+            rows += [await _message_row(engine, *message) for message in _messages(cast)]
             return engine.parts.trust.model, rows
 
 
@@ -138,30 +147,42 @@ async def rows_of_talk(path: Path) -> list[Row]:
             return [await _talk_row(engine, clock, library, Question.read(one)) for one in asked]
 
 
-async def _learn(engine: Any, cast: Cast, clock: BenchClock, asks: bool) -> None:
-    """What the cast teaches, as it stands in the end."""
-    lessons = [(talk, lesson) for talk in cast.talk for lesson in talk.learned]
-    for at, (talk, lesson) in enumerate(lessons):
-        later = (one.get("replaces", "") for _, one in lessons[at + 1 :])
-        if any(words and words in lesson["judgment"] for words in later):
-            continue
-        clock.now = talk.at
-        draft = MemoryDraft(
-            lesson["judgment"],
-            tags=tuple(lesson.get("tags", ())),
-            asks=tuple(lesson.get("asks", ())) if asks else (),
-            kind=KINDS.get(lesson.get("kind", ""), MemoryKind.KNOWLEDGE),
-            strength=60,
-            active=False,
-            source=Source.REFLECTION,
-            actor=cast.actor(talk.who),
-            said_at=talk.at,
-        )
-        where = cast.places[talk.where].of(cast.actor(talk.who)).where
-        outcome = await engine.service.remember(draft, conversation_id=where)
-        if isinstance(outcome, Refused):
-            sys.stderr.write(f"  not stored ({outcome.reason}): {lesson['judgment']}\n")
+async def _learn(engine: Any, cast: Cast, clock: BenchClock, asks: bool) -> list[Row]:
+    """What the cast teaches, as it stands in the end; and a row of each message that teaches."""
+    replaced = [lesson.get("replaces", "") for talk in cast.talk for lesson in talk.learned]
+    rows: list[Row] = []
+    at = 0
+    for talk in cast.talk:
+        clock.now, who = talk.at, cast.actor(talk.who)
+        place = cast.places[talk.where].of(who)
+        if talk.learned and not (talk.small_talk or {*talk.said} & {*"?？"}):
+            await seconds_to_fill(engine)
+            rows.append(await _message_row(engine, TOLD, talk.said, place, who, ()))
+        for lesson in talk.learned:
+            at += 1
+            if not any(words and words in lesson["judgment"] for words in replaced[at:]):
+                await _store(engine, talk, lesson, who, place, asks)
     clock.now = cast.end + timedelta(hours=1)
+    return rows
+
+
+async def _store(
+    engine: Any, talk: Talk, lesson: dict[str, Any], who: Actor, place: Place, asks: bool
+) -> None:
+    draft = MemoryDraft(
+        lesson["judgment"],
+        tags=tuple(lesson.get("tags", ())),
+        asks=tuple(lesson.get("asks", ())) if asks else (),
+        kind=KINDS.get(lesson.get("kind", ""), MemoryKind.KNOWLEDGE),
+        strength=60,
+        active=False,
+        source=Source.REFLECTION,
+        actor=who,
+        said_at=talk.at,
+    )
+    outcome = await engine.service.remember(draft, conversation_id=place.where)
+    if isinstance(outcome, Refused):
+        sys.stderr.write(f"  not stored ({outcome.reason}): {lesson['judgment']}\n")
 
 
 def _messages(cast: Cast) -> list[tuple[str, str, Any, Any, tuple[str, ...]]]:

@@ -26,7 +26,7 @@ import checkout
 checkout.register()
 
 import numpy as np  # noqa: E402
-from fit_models import shares_found  # noqa: E402
+from fit_models import ALLOWED, alone, shares_found  # noqa: E402
 from fit_pairs import beside_of, language_in  # noqa: E402
 from fit_rows import ORDER, rows_of_talk  # noqa: E402
 from labelled_rows import corpus_rows, question_rows  # noqa: E402
@@ -35,9 +35,6 @@ from rivals import TOKENS, Bm25  # noqa: E402
 from scores import scored  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import Linear, shipped  # noqa: E402
-
-ALLOWED = 0.5
-"""Points."""
 
 
 def figures(path: Path) -> dict[str, float]:
@@ -50,17 +47,19 @@ def figures(path: Path) -> dict[str, float]:
     gold = [max(len(one["gold_ids"]), 1) for one in questions]
     known = np.array([row.answers.sum() for row in rows]) / gold
 
-    def share(*models: Linear, vectors: bool) -> np.ndarray:
+    def share(order: np.ndarray, *, vectors: bool) -> np.ndarray:
+        return np.multiply(shares_found(rows, order, vectors=vectors), known)
+
+    def order_of(*models: Linear) -> np.ndarray:
         order = {name: weight for one in models for name, weight in one.weights.items()}
-        given = np.array([order.get(name, 0.0) for name in ORDER])
-        return np.multiply(shares_found(rows, given, vectors=vectors), known)
+        return np.array([order.get(name, 0.0) for name in ORDER])
 
     both = (weights.order, weights.order_of_long)
     shares = {
-        "words": share(*(one.words for one in both), vectors=False),
+        "words": share(order_of(*(one.words for one in both)), vectors=False),
         "bm25": _plain(corpus, questions),
-        "both": share(*(one.both for one in both), vectors=True),
-        "near": share(Linear({"near": 1.0}), vectors=True),
+        "both": share(order_of(*(one.both for one in both)), vectors=True),
+        "near": share(alone("near"), vectors=True),
     }
     return {name: 100 * float(np.mean(np.array(one)[asked])) for name, one in shares.items()}
 

@@ -43,11 +43,6 @@ FEATURES: Final = (
     "stated",
 )
 """What is known of a candidate."""
-OF_ONE_QUESTION: Final = frozenset({"covered", "stated"})
-"""What orders nothing for a long message: that is more than one question, and which share of it one
-text speaks of says little."""
-OF_LONG_MESSAGES: Final = frozenset({"text"})
-"""What orders for such a message alone."""
 BESIDE: Final = ("time", "speaker", "recent", "salient")
 """What moves a candidate, and does not tell whether it answers: who said it when."""
 LONG: Final = 30
