@@ -42,6 +42,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.recall import memory_manager
+from astrbot_plugin_scoped_memory.llm_memory.recall.afterwards import UseCounts
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import FEATURES
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import (
     Linear,
@@ -111,8 +112,9 @@ async def _engine(root: Path, scope_map: Any, clock: BenchClock) -> AsyncIterato
     await engine.open()
     running = asyncio.create_task(engine.run(chosen))
     try:
-        # A row is of one question.
-        with without(["parts"]), mock.patch.object(memory_manager, "TRACED", _ALL):
+        # A row is of one question, and what is asked for it is no use of what it finds.
+        unused, traced = (UseCounts, "show"), (memory_manager, "TRACED", _ALL)
+        with without(["parts"]), mock.patch.object(*unused), mock.patch.object(*traced):
             yield engine
     finally:
         running.cancel()

@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, override
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
@@ -39,9 +39,10 @@ from retrieval_run import seconds_to_fill  # noqa: E402
 from table import table  # noqa: E402
 from without import WITHOUT, without  # noqa: E402
 
-from astrbot_plugin_scoped_memory.llm_memory import Actor, ContextLine, Recall  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory import Actor, ContextLine  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.index.semantic import Semantic  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.recall.afterwards import UseCounts  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnStart  # noqa: E402
 
 WHOLE = "-"
 WRITTEN = {"asks"}
@@ -58,22 +59,31 @@ class Shadowed(Days):
     missed: Counter[str] = field(default_factory=Counter)
     differs: Counter[str] = field(default_factory=Counter)
 
-    async def _recall(
-        self, text: str, who: Actor, place: Place, context: Sequence[ContextLine] = ()
-    ) -> Recall:
+    @override
+    async def _begin(
+        self,
+        text: str,
+        who: Actor,
+        place: Place,
+        context: Sequence[ContextLine] = (),
+        *,
+        primed: bool = False,
+    ) -> TurnStart:
         self.told = {}
         await seconds_to_fill(self.engine)  # or the first ones would find less than the last ones
         with mock.patch.object(Semantic, "neighbours", _once(Semantic.neighbours)):
             for name in self.names:
                 with mock.patch.object(UseCounts, "show"), without([name]) as missed:
-                    self.told[name] = self._told(await super()._recall(text, who, place, context))
+                    start = await super()._begin(text, who, place, context)
+                self.told[name] = self._told(start.recall)
                 self.missed += missed
-            recall = await super()._recall(text, who, place, context)
-        self.told[WHOLE] = self._told(recall)
+            start = await super()._begin(text, who, place, context, primed=primed)
+        self.told[WHOLE] = self._told(start.recall)
         for name in self.names:
             self.differs[name] += self.told[name].lines != self.told[WHOLE].lines
-        return recall
+        return start
 
+    @override
     async def _turn(self, talk: Any) -> None:
         await super()._turn(talk)
         self.turns.append((talk.small_talk, self.told))
@@ -81,7 +91,7 @@ class Shadowed(Days):
     async def all_told(self, text: str, who: Actor, place: Place) -> dict[str, Told]:
         """What would be injected, by the mechanism that is left out."""
         await self.ask(text, who, place)
-        return self.told
+        return {name: self.told[name] for name in (WHOLE, *self.names)}
 
 
 def _once(real: Callable[..., Any]) -> Callable[..., Any]:
