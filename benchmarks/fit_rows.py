@@ -2,8 +2,8 @@
 
 A cast is asked at its end: its questions in both wordings, its small talk and what is unrelated.
 What its people tell is asked as they tell it, before anything is made of it. A talk is stored line
-by line, as a journal is, and asked its own questions. The engine's weights are
-all 1 meanwhile, so that each term of a trace is a feature.
+by line, as a journal is, and asked its own questions. The engine's weights are all 1 meanwhile, so
+that each term of a trace is a feature.
 """
 
 from __future__ import annotations
