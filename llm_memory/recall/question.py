@@ -87,7 +87,8 @@ class Ask:
         asker: The ids of who asks of himself; none in any other question.
         subject: The text without the times that it names.
         talk: What of the talk before belongs to it.
-        asks: It is a question, or a request to be told, as far as its form tells.
+        asks: It is a question, or a request to be told, as far as its form tells; or the prompt of
+            a coding agent, which is a task whatever its form.
         whole: What it is for, whole.
         of_days: What it asks of its days.
     """
@@ -170,7 +171,7 @@ def read_question(request: RecallRequest, now: datetime, links: Mapping[str, str
         ),
         language=language_of(text),
         talk=talk,
-        asks=asks(query),
+        asks=asks(query) or bool(asker and asker.is_agent),
         whole=_whole(subject, times, is_question=not request.in_talk or asks(query)),
         of_days=_of_days(subject, times, now, is_question=not request.in_talk or bool(asking)),
     )

@@ -25,6 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import (
     reordered,
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import Candidate
+from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import AGENT
 from astrbot_plugin_scoped_memory.tests.fakes.reranker import FakeReranker
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
 from astrbot_plugin_scoped_memory.tests.fakes.words import NoWords
@@ -96,6 +97,26 @@ async def test_who_asks_how_is_told_what_bears_on_it(tmp_path: Path) -> None:
             for query in queries.split("|"):
                 recall = await rig.recall(query, HERE, 3, actor=XIAOMING, in_talk=True)
                 assert said(recall) == ([told] if told else []), query
+
+
+PROMPTS = {
+    "The exporter retries three times": "Make the exporter send a mail when an upload times out",
+    "Invoices are rendered to PDF with WeasyPrint": "Show a discount on the PDF of the invoice",
+    "导出失败重试三次，之后移到 failed/": "把导出改成异步的，失败了也要重试",
+    "数据库迁移用 Alembic，合并过的迁移不改": "给用户表加一个手机号字段，写好迁移脚本",
+}
+
+
+async def test_what_a_coding_agent_is_told_to_do_is_a_question_whatever_its_form(
+    tmp_path: Path,
+) -> None:
+    agent = Actor(AGENT, "")
+    async with reading(tmp_path, *PROMPTS) as rig:
+        for known, prompt in PROMPTS.items():
+            recall = await rig.recall(prompt, HERE, 3, actor=agent, in_talk=True)
+            assert said(recall)[:1] == [known], prompt
+        for prompt in ("Bump the version to 2.3.1", "把许可证的年份改成今年"):
+            assert not said(await rig.recall(prompt, HERE, 3, actor=agent, in_talk=True)), prompt
 
 
 LIKINGS = "爬山|看电影|喝茶|吃火锅|养花|弹吉他|跑步|画画|看书|游泳|骑车|唱歌|下围棋|钓鱼|露营"

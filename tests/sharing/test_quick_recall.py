@@ -41,7 +41,7 @@ ENTRIES: Final = """\
 NOTE: Final = "# Feast\n\n## Barn\n\nThe harvest feast needs forty chairs in the barn.\n"
 HERE: Final = global_conversation()
 WANTED: Final[dict[str, Any]] = {
-    "query": "Where is the harvest feast, in the barn?",
+    "query": "harvest feast in the barn",
     "limit": 9,
     "token_budget": 1500,
     "in_talk": True,
